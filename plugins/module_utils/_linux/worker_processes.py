@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pickle
 import signal
+import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
@@ -44,6 +46,50 @@ def run_shares(shares: t.Sequence[S], run: t.Callable[[S], R]) -> list[R | CniEr
     finally:
         for child in children:
             child.end()
+
+
+class Turns(t.Generic[S]):
+    """Items that processes take in turns, so that all of them end at about the same time.
+
+    The numbers of the items are in a pipe, which has room for some ten thousand.
+    """
+
+    _NUMBER = struct.Struct("=I")
+
+    def __init__(self, items: t.Sequence[S]) -> None:
+        """
+        Raises:
+            OSError: There is no room for a pipe, or for the numbers in it.
+        """
+        self._items = items
+        self._reader, writer = os.pipe()
+        try:
+            os.set_blocking(writer, False)
+            content = b"".join(map(self._NUMBER.pack, range(len(items))))
+            if os.write(writer, content) < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            self.close()
+            raise
+        finally:
+            os.close(writer)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Turns[S]:
+        return self
+
+    def __next__(self) -> S:
+        """Return an item that no process has taken."""
+        content = os.read(self._reader, self._NUMBER.size)
+        if not content:
+            raise StopIteration
+        number: int = self._NUMBER.unpack(content)[0]
+        return self._items[number]
+
+    def close(self) -> None:
+        os.close(self._reader)
 
 
 class _Child(t.Generic[S, R]):

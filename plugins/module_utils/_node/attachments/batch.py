@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
@@ -104,7 +105,7 @@ def _reconcile_remaining(batch: _Batch, sharing: Sharing | None) -> dict[int, At
     processes = batch.count_processes()
     if sharing is not None and processes > 1:
         return _reconcile_in_processes(batch, processes, sharing)
-    return batch.reconcile(batch.containers, batch.workers)
+    return batch.reconcile(iter(batch.containers), len(batch.containers))
 
 
 # Containers for which a further process is worth its start. Two processes compare 64 with the kernel as fast as one, and
@@ -125,7 +126,7 @@ class _Batch:
     ) -> None:
         self._reconciler = reconciler
         self.desired = desired
-        self.workers = workers
+        self._workers = workers
         self._until = until
         reconciler.repair(desired.values())
         by_container: dict[str, _Container] = {}
@@ -140,7 +141,7 @@ class _Batch:
 
     def count_processes(self) -> int:
         """Return among how many processes the containers are worth being shared."""
-        most = min(self.workers, len(os.sched_getaffinity(0)))
+        most = min(self._workers, len(os.sched_getaffinity(0)))
         if most == 1 or len(self.containers) < 2 * _LEAST_SHARE:
             return 1
         # The files of two attachments may have the same name, and then threads of one process agree on another one.
@@ -157,21 +158,29 @@ class _Batch:
         is_checked_here = self._reconciler.is_checked_here
         return [each for each in self.containers if all(is_checked_here(self.desired[number]) for number in each)]
 
-    def reconcile(self, containers: t.Sequence[_Container], places: int) -> dict[int, AttachmentResult]:
-        """Reconcile containers in threads of this process."""
+    def reconcile(
+        self, containers: t.Iterator[_Container], count: int, processes: int = 1
+    ) -> dict[int, AttachmentResult]:
+        """Reconcile containers in threads of this process.
+
+        Args:
+            count: The number of containers.
+            processes: The number of processes that take them in turns.
+        """
         results: dict[int, AttachmentResult] = {}
 
-        def work(position: int, container: _Container) -> None:
-            if position == 0 or self._may_begin(container):
+        def work(position: int) -> None:
+            container = next(containers, None)
+            if container is not None and (position == 0 or self._may_begin(container)):
                 reconciled = _reconcile_container(self._reconciler, [self.desired[number] for number in container])
                 results.update(zip(container, reconciled))
 
-        jobs = [functools.partial(work, *item) for item in enumerate(containers)]
-        if self._is_built_in():
-            # Threads that compete for Python's lock with every system call take half as long again.
-            places = 1
+        jobs = [functools.partial(work, position) for position in range(count)]
+        # Threads that compete for Python's lock with every system call take half as long again.
+        places = 1 if self._is_built_in() else math.ceil(self._workers / processes)
+        most = max(places, min(_MOST_WAITING, math.ceil(count / processes)))
         # One worker does one thing at a time, but a commit costs the same for one container and for many.
-        Workers(places, max(places, _MOST_WAITING), commits_only=self.workers == 1).run(jobs)
+        Workers(places, most, commits_only=self._workers == 1).run(jobs)
         return results
 
     def _is_built_in(self) -> bool:
@@ -187,32 +196,36 @@ class _Batch:
 
 def _reconcile_in_processes(batch: _Batch, processes: int, sharing: Sharing) -> dict[int, AttachmentResult]:
     # Most runs are too small for it.
-    from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
+    from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import Turns, run_shares
 
     batch.prepare(sharing.prepare)
     # All processes share what the first comparison loads: modules, and lists of the node's links and rules.
-    results = batch.reconcile(batch.checked[:1], 1)
+    results = batch.reconcile(iter(batch.checked[:1]), 1)
     containers = [each for each in batch.containers if each[0] not in results]
     rule_cache.share()
     own, journals = os.getpid(), sharing.journals
-    places = math.ceil(batch.workers / processes)
 
-    def reconcile(share: list[_Container]) -> tuple[dict[int, AttachmentResult], list[t.Any]]:
+    def reconcile(turns: Turns[_Container]) -> tuple[dict[int, AttachmentResult], list[t.Any]]:
         if os.getpid() == own:
-            return batch.reconcile(share, places), []
+            return batch.reconcile(turns, len(turns), processes), []
         for journal in journals:
             journal.take()
-        return batch.reconcile(share, places), [journal.take() for journal in journals]
+        return batch.reconcile(turns, len(turns), processes), [journal.take() for journal in journals]
 
-    shares = [containers[first::processes] for first in range(processes)]
-    for share, outcome in zip(shares, run_shares(shares, reconcile)):
-        if isinstance(outcome, CniError):
-            for number in (number for container in share for number in container):
-                results[number] = AttachmentResult(batch.desired[number].attachment, Action.FAILED, error=outcome)
-            continue
-        results.update(outcome[0])
-        for journal, taken in zip(journals, outcome[1]):
+    try:
+        turns = Turns(containers)
+    except OSError:  # this process can open no pipe
+        return {**results, **batch.reconcile(iter(containers), len(containers))}
+    with contextlib.closing(turns):
+        outcomes = run_shares([turns] * processes, reconcile)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, CniError)]
+    for done, notes in (outcome for outcome in outcomes if not isinstance(outcome, CniError)):
+        results.update(done)
+        for journal, taken in zip(journals, notes):
             journal.merge(taken)
+    for number in batch.desired if errors else ():
+        failed = AttachmentResult(batch.desired[number].attachment, Action.FAILED, error=errors[0])
+        results.setdefault(number, failed)
     return results
 
 

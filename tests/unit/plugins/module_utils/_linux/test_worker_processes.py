@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -16,7 +17,7 @@ import textwrap
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
+from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import Turns, run_shares
 from ansible_collections.cni.node.tests.support.until import until
 
 
@@ -82,6 +83,44 @@ def test_an_exception_in_the_first_share_ends_the_other_processes() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_shares(["own", "waits for ever"], run)
+
+
+def test_processes_take_each_item_once() -> None:
+    with contextlib.closing(Turns([f"item {number}" for number in range(5000)])) as turns:
+        taken = run_shares([turns, turns, turns], list)
+    lists = [items for items in taken if not isinstance(items, CniError)]
+    assert len(lists) == 3
+    assert sorted(item for items in lists for item in items) == sorted(f"item {number}" for number in range(5000))
+
+
+def test_a_process_that_works_longer_takes_fewer_items() -> None:
+    own, (begun, begin), (ended, end) = os.getpid(), os.pipe(), os.pipe()
+
+    def take(turns: Turns[int]) -> list[int]:
+        if os.getpid() == own:
+            os.read(begun, 1)
+            others = list(turns)
+            os.write(end, b"x")
+            return others
+        first = next(turns)
+        os.write(begin, b"x")
+        os.read(ended, 1)
+        return [first, *turns]
+
+    try:
+        with contextlib.closing(Turns(range(100))) as turns:
+            here, there = run_shares([turns, turns], take)
+    finally:
+        for descriptor in (begun, begin, ended, end):
+            os.close(descriptor)
+    assert (here, there) == (list(range(1, 100)), [0])
+
+
+def test_more_items_than_a_pipe_holds_are_refused() -> None:
+    files = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="No space left"):
+        Turns(range(1_000_000))
+    assert os.listdir("/proc/self/fd") == files
 
 
 def test_no_process_outlives_the_one_that_started_it() -> None:

@@ -68,5 +68,24 @@ def _interface(text: str) -> IpInterface | None:
         return None
 
 
+@functools.lru_cache(maxsize=4096)
+def unpack_interface(packed: bytes, length: int) -> IpInterface:
+    """Return an address of the kernel with its prefix length.
+
+    Args:
+        packed: Four or sixteen bytes.
+
+    Raises:
+        ValueError: They are no address.
+    """
+    return ipaddress.ip_interface((packed, length))
+
+
+@functools.lru_cache(maxsize=4096)
+def unpack_network(packed: bytes, length: int) -> IpNetwork:
+    """Return a destination of the kernel; arguments and errors as `unpack_interface`."""
+    return ipaddress.ip_network((packed, length))
+
+
 def _is_length(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _MAX_LENGTH_DIGITS

@@ -42,6 +42,10 @@ class _NotJson(ValueError):
     """JSON that Python accepts, but `decode` and `encode` refuse."""
 
 
+# Configurations have some hundred lookups for each attachment, and `super` takes longer than the lookup.
+_get = dict.get
+
+
 class AnyCaseObject(JsonObject):
     """An object that is read as programs in Go read it: a key that is missing or null may be there in another case.
 
@@ -50,7 +54,7 @@ class AnyCaseObject(JsonObject):
 
     def find_key(self, key: str) -> str:
         """Return a key in the case that the object has it in; the key itself if the object does not have it."""
-        if super().get(key) is not None:
+        if _get(self, key) is not None:
             return key
         return self._by_lower_case.get(key.lower(), key)
 
@@ -59,11 +63,11 @@ class AnyCaseObject(JsonObject):
         return {name.lower(): name for name, value in self.items() if value is not None}
 
     def get(self, key: str, default: t.Any = None) -> t.Any:
-        value = super().get(key)
+        value = _get(self, key)
         if value is not None:
             return value
         other = self._by_lower_case.get(key.lower())
-        return super().get(key, default) if other is None else super().get(other)
+        return _get(self, key, default) if other is None else _get(self, other)
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(self.find_key(str(key)))

@@ -56,11 +56,11 @@ class PluginConfiguration:
             if key.lower() not in _GENERATED and not key.startswith(_RESERVED_PREFIX)
         }
 
-    @property
+    @functools.cached_property
     def capabilities(self) -> frozenset[str]:
         return frozenset(name for name, declared in (_capabilities(self.keys) or {}).items() if declared)
 
-    @property
+    @functools.cached_property
     def delegated_type(self) -> str:
         """The type of the IPAM plugin that this plugin runs, or an empty string."""
         return (self.keys.get("ipam") or {}).get("type") or ""

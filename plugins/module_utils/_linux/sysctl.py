@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import os
 import re
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _ROOT = "/proc/sys"
 _SIZE_LIMIT = 64 * 1024
@@ -69,16 +67,6 @@ def read(key: str) -> str | None:
         CniError: ``IO_FAILURE``.
     """
     return _read(path_of(key))
-
-
-def read_inside(netns_path: str, paths: t.Collection[str]) -> dict[str, str | None]:
-    """Return the normalized values of settings in a network namespace, by their paths below ``/proc/sys``.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    with io_errors("read the settings of", netns_path):
-        return netns.run_inside(netns_path, lambda: {path: _read(f"{_ROOT}/{path}") for path in paths})
 
 
 def read_at(path: str) -> str | None:

@@ -74,10 +74,10 @@ class NodeView(Node):
         self._errors: dict[_Key, CniError] = {}
 
     def link(self, name: str) -> Link | None:
-        return self._once("links", _links)[0].get(name)
+        return self._once("links", rtnetlink.link_table).by_name(name)
 
     def link_by_index(self, ifindex: int) -> Link | None:
-        return self._once("links", _links)[1].get(ifindex)
+        return self._once("links", rtnetlink.link_table).by_index(ifindex)
 
     @property
     def link_names(self) -> frozenset[str]:
@@ -193,11 +193,6 @@ class NodeView(Node):
             if key in self._errors:
                 raise self._errors[key]
             return rules
-
-
-def _links() -> tuple[dict[str, Link], dict[int, Link]]:
-    links = rtnetlink.links()
-    return {link.name: link for link in links}, {link.ifindex: link for link in links}
 
 
 def _addresses() -> dict[int, set[IpInterface]]:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -22,6 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import An
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import IFNAME_RULE, is_ifname
 
 T = t.TypeVar("T")
+
+_EMPTY = AnyCaseObject()
 
 # The integers that a runtime accepts in a result.
 _INTEGERS = range(-(1 << 63), 1 << 63)
@@ -53,13 +56,17 @@ class Keys:
     All methods raise `CniError` for a value of another type, with the JSON pointer of the key.
     """
 
-    def __init__(self, values: JsonMapping, path: str = "") -> None:
+    def __init__(self, values: JsonMapping, path: str | t.Callable[[], str] = "") -> None:
         """
         Args:
-            path: JSON pointer of the object.
+            path: JSON pointer of the object, or a function that returns it, as only errors name it.
         """
         self.values: AnyCaseObject = any_case(values)
-        self.path = path
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        return self._path if isinstance(self._path, str) else self._path()
 
     def __contains__(self, key: str) -> bool:
         return self.values.get(key) is not None
@@ -95,7 +102,7 @@ class Keys:
 
     def section(self, key: str) -> Keys:
         """Return an object; one without keys if it is missing."""
-        return Keys(self._get(key, dict, {}), self.pointer(key))
+        return Keys(self._get(key, dict, _EMPTY), functools.partial(self.pointer, key))
 
     def sections(self, key: str) -> list[Keys]:
         """Return the objects of a list."""

@@ -13,7 +13,7 @@ import struct
 import sys
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import attributes, number, text
+from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import ATTRIBUTE, attributes, number, text
 
 # linux/if_link.h, linux/if.h
 _IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI, _IFF_LOWER_UP = 0x1, 0x100, 0x200, 0x10000
@@ -103,6 +103,15 @@ class Link(t.NamedTuple):
         """
         is_there = netns_id != UNKNOWN_NETNS and self.peer_netns == netns_id
         return is_there and self.kind == other.kind and (self.peer, other.peer) == (other.ifindex, self.ifindex)
+
+
+def identify(answer: bytes, start: int, end: int) -> tuple[int, str]:
+    """Return index and name of the link of a message, without decoding the rest."""
+    index, first = MESSAGE.unpack_from(answer, start)[2], start + MESSAGE.size
+    length, kind = ATTRIBUTE.unpack_from(answer, first)
+    if kind == _IFLA_IFNAME and ATTRIBUTE.size <= length <= end - first:  # the kernel writes it first
+        return index, text(answer, (first + ATTRIBUTE.size, first + length))
+    return index, text(answer, attributes(answer, first, end)[_IFLA_IFNAME])
 
 
 def decode(answer: bytes, start: int, end: int) -> Link:

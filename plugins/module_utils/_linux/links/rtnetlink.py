@@ -19,13 +19,20 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
+    IpInterface,
+    IpNetwork,
+    unpack_interface,
+    unpack_network,
+)
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_message, routing_rules
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import (
     ATTRIBUTE,
     Connection,
+    Place,
     attribute,
     attributes,
     list_entries,
@@ -52,6 +59,7 @@ _NUMBER = struct.Struct("=I")
 # The size of a message that has only a family, with its padding.
 _FAMILY_ONLY = 4
 _NO_STATISTICS = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
+_ALL_LINKS = link_message.MESSAGE.pack(0, 0, 0, 0, 0) + _NO_STATISTICS
 
 # IFNAMSIZ: bytes, the final NUL included.
 _NAME_SIZE = 16
@@ -59,6 +67,10 @@ _NAME_SIZE = 16
 MAIN_TABLE = 254
 # The name of the loopback interface of each network namespace.
 LOOPBACK = "lo"
+
+
+# Normalized values by their paths below /proc/sys; None for a setting that the kernel does not have.
+Settings = t.Mapping[str, t.Optional[str]]
 
 
 class Address(t.NamedTuple):
@@ -78,12 +90,13 @@ class Route(t.NamedTuple):
 
 
 class View(t.NamedTuple):
-    """The links, addresses, routes and routing rules of a network namespace."""
+    """The links, addresses, routes, routing rules and some settings of a network namespace."""
 
     links: tuple[Link, ...]
     addresses: tuple[Address, ...]
     routes: tuple[Route, ...]
     rules: tuple[Rule, ...] = ()
+    settings: Settings = {}
 
     def find_default_link(self) -> Link | None:
         """Return the link of the first default route of the main table, which is the master that plugins choose; or None."""
@@ -92,25 +105,33 @@ class View(t.NamedTuple):
         return next((link for link in self.links if link.ifindex == index), None)
 
 
-def snapshot(path: str = "", *, routes: bool = True, rules: bool = False) -> View:
+def snapshot(path: str = "", *, routes: bool = True, rules: bool = False, settings: t.Collection[str] = ()) -> View:
     """Return the links, addresses, routes and routing rules of a network namespace, by default this thread's.
 
     Args:
         routes: Whether to read the routes, which may be many.
         rules: Whether to read the routing rules.
+        settings: The paths below ``/proc/sys`` of the settings to read. A thread enters the namespace once for all.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with wrap_errors("the links of", path or "the network namespace"), connect(path) as connection:
-        return View(
-            _links(connection),
-            list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
-            list_entries(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), decode_route)
-            if routes
-            else (),
-            routing_rules.read(connection) if rules else (),
-        )
+
+    def enter() -> tuple[Settings, Connection]:
+        return {each: sysctl.read_at(each) for each in settings}, Connection()
+
+    with wrap_errors("the links of", path or "the network namespace"):
+        values, connection = netns.run_inside(path, enter) if path else enter()
+        with connection:
+            return View(
+                _links(connection),
+                list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
+                list_entries(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), decode_route)
+                if routes
+                else (),
+                routing_rules.read(connection) if rules else (),
+                values,
+            )
 
 
 def addresses(ifindex: int = 0) -> tuple[Address, ...]:
@@ -154,6 +175,35 @@ def links() -> tuple[Link, ...]:
     """
     with wrap_errors("the links of", "the network namespace"), connect("") as connection:
         return _links(connection)
+
+
+class LinkTable:
+    """The links of a network namespace. Each is decoded when it is needed, because a node may have thousands."""
+
+    def __init__(self, messages: t.Sequence[Place]) -> None:
+        self._messages: dict[int, Place] = {}
+        self._indexes: dict[str, int] = {}
+        self._links: dict[int, Link] = {}
+        for message in messages:
+            index, name = link_message.identify(*message)
+            self._messages[index], self._indexes[name] = message, index
+
+    def by_name(self, name: str) -> Link | None:
+        """Return a link, or None; errors as `links`."""
+        return self.by_index(self._indexes.get(name, 0))
+
+    def by_index(self, ifindex: int) -> Link | None:
+        """Return a link, or None; errors as `links`."""
+        if ifindex not in self._links and ifindex in self._messages:
+            with wrap_errors("the link", f"number {ifindex}"):
+                self._links[ifindex] = link_message.decode(*self._messages[ifindex])
+        return self._links.get(ifindex)
+
+
+def link_table() -> LinkTable:
+    """Return the links of this thread's network namespace, of which few will be needed; errors as `links`."""
+    with wrap_errors("the links of", "the network namespace"), connect("") as connection:
+        return LinkTable(connection.dump(_RTM_GETLINK, _ALL_LINKS))
 
 
 def link(name: str, path: str = "") -> Link | None:
@@ -274,9 +324,7 @@ def connect(path: str, *, strict: bool = False) -> Connection:
 
 
 def _links(connection: Connection) -> tuple[Link, ...]:
-    return list_entries(
-        connection, _RTM_GETLINK, link_message.MESSAGE.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, link_message.decode
-    )
+    return list_entries(connection, _RTM_GETLINK, _ALL_LINKS, link_message.decode)
 
 
 def _address(answer: bytes, start: int, end: int) -> Address | None:
@@ -285,7 +333,7 @@ def _address(answer: bytes, start: int, end: int) -> Address | None:
     place = places.get(_IFA_LOCAL) or places.get(_IFA_ADDRESS)
     if place is None or family not in (socket.AF_INET, socket.AF_INET6):
         return None
-    return Address(index, ipaddress.ip_interface((answer[slice(*place)], length)))
+    return Address(index, unpack_interface(answer[slice(*place)], length))
 
 
 def decode_route(answer: bytes, start: int, end: int) -> Route | None:
@@ -297,7 +345,7 @@ def decode_route(answer: bytes, start: int, end: int) -> Route | None:
     unspecified = bytes(4 if family == socket.AF_INET else 16)
     destination = answer[slice(*places[_RTA_DST])] if _RTA_DST in places else unspecified
     return Route(
-        destination=ipaddress.ip_network((destination, length)),
+        destination=unpack_network(destination, length),
         gateway=decode_gateway(answer, places),
         link=number(answer, places, _RTA_OIF),
         table=number(answer, places, _RTA_TABLE) or table,

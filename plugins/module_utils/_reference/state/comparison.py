@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
@@ -64,7 +63,7 @@ def compare(state: State, netns: str, node: Node, *, looks_again: bool = False) 
         CniError: ``IO_FAILURE``.
     """
     view = _container_view(state, netns)
-    inside = _container_differences(state, netns, view)
+    inside = list(ContainerComparison(state, view).find())
     on_node = list(host.find(state, node, view.links, netns))
     if on_node and looks_again:
         on_node = list(host.find(state, Node(), view.links, netns))
@@ -73,20 +72,13 @@ def compare(state: State, netns: str, node: Node, *, looks_again: bool = False) 
 
 def _container_view(state: State, netns: str) -> View:
     inside = [resource for resource in state if resource.inside]
+    kinds = set(map(type, inside))
     return rtnetlink.snapshot(
-        netns, routes=_has(inside, resources.ExpectedRoute), rules=_has(inside, resources.ExpectedRule)
+        netns,
+        routes=resources.ExpectedRoute in kinds,
+        rules=resources.ExpectedRule in kinds,
+        settings=[resource.path for resource in inside if isinstance(resource, resources.Sysctl)],
     )
-
-
-def _container_differences(state: State, netns: str, view: View) -> list[Difference]:
-    inside = [resource for resource in state if resource.inside]
-    paths = [resource.path for resource in inside if isinstance(resource, resources.Sysctl)]
-    settings = sysctl.read_inside(netns, paths) if paths else {}
-    return list(ContainerComparison(state, view, settings).find())
-
-
-def _has(state: t.Iterable[resources.Resource], kind: type) -> bool:
-    return any(isinstance(resource, kind) for resource in state)
 
 
 def _messages(differences: t.Iterable[Difference]) -> tuple[str, ...]:

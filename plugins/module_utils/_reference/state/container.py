@@ -28,13 +28,11 @@ class ContainerComparison:
 
     Args:
         view: What the namespace holds.
-        settings: The kernel's settings in it, by path.
     """
 
-    def __init__(self, state: State, view: View, settings: t.Mapping[str, str | None]) -> None:
+    def __init__(self, state: State, view: View) -> None:
         self._state = state
         self._view = view
-        self._settings = settings
         self._links = {link.name: link for link in view.links}
         # Interfaces outside their VRF.
         self._strays: set[str] = set()
@@ -106,7 +104,7 @@ class ContainerComparison:
         return {(address.link, address.interface) for address in self._view.addresses}
 
     def _compare_setting(self, expected: resources.Sysctl) -> t.Iterator[Difference]:
-        value = self._settings.get(expected.path)
+        value = self._view.settings.get(expected.path)
         if value != " ".join(expected.value.split()):
             message = f"{expected.path} is {value}, not {expected.value}"
             yield Difference(expected, message, is_repairable=value is not None)

@@ -28,6 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import invento
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
+from ansible_collections.cni.node.tests.support.listed_links import ListedLinks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
@@ -103,7 +104,7 @@ def arrange(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(trial_netns, "ensure", ensure)
     monkeypatch.setattr(NetnsDirectory, "create", lambda dummy, name: made.make_namespace(name))
     monkeypatch.setattr(rtnetlink, "snapshot", lambda path, **dummy: INSIDE)
-    monkeypatch.setattr(rtnetlink, "links", lambda: (CNI0,))
+    monkeypatch.setattr(rtnetlink, "link_table", lambda: ListedLinks([CNI0]))
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **options: made.executor)
     return made
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import typing as t
 
 import pytest
 
@@ -25,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.tests.support.listed_links import ListedLinks
 
 MAC = "02:00:00:00:00:01"
 # The number by which the node knows the network namespace.
@@ -68,8 +70,9 @@ class DriftedKernel:
         self.inside = INSIDE
         self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
-    def take_snapshot(self, path: str, *, routes: bool, rules: bool) -> View:
-        return self.inside if routes else self.inside._replace(routes=())
+    def take_snapshot(self, path: str, *, routes: bool, rules: bool, settings: t.Collection[str]) -> View:
+        inside = self.inside._replace(settings=dict.fromkeys(settings, "1"))
+        return inside if routes else inside._replace(routes=())
 
     def link(self, name: str) -> Link | None:
         return self.node.get(name)
@@ -95,7 +98,7 @@ class DriftedKernel:
 def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
     made = DriftedKernel()
     monkeypatch.setattr(rtnetlink, "snapshot", made.take_snapshot)
-    monkeypatch.setattr(rtnetlink, "links", lambda: tuple(made.node.values()))
+    monkeypatch.setattr(rtnetlink, "link_table", lambda: ListedLinks(tuple(made.node.values())))
     monkeypatch.setattr(rtnetlink, "netns_id", {"/run/netns/blue": BLUE}.__getitem__)
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)

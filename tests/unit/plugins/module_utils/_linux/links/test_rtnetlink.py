@@ -139,6 +139,41 @@ def test_unrelated_messages_do_not_block_for_ever() -> None:
     assert "too many unrelated messages" in error_of(request_link, *[Datagram(b"x", sender=99)] * 2000).msg
 
 
+def list_links(*datagrams: Datagram) -> rtnetlink.LinkTable:
+    answer = b"".join(datagram.content for datagram in datagrams)
+    done = Datagram(message(DONE, bytes(4)))
+    with unittest.mock.patch.object(socket, "socket", Socket([Datagram(answer), done])):
+        return rtnetlink.link_table()
+
+
+def index(number: int) -> bytes:
+    return struct.pack("=BxHiII", 0, 0, number, 0, 0)
+
+
+TABLES = {
+    "name first": attribute(3, b"eth0\0") + attribute(4, bytes([220, 5, 0, 0])),
+    "name last": attribute(4, bytes([220, 5, 0, 0])) + attribute(3, b"eth0\0"),
+}
+
+
+@pytest.mark.parametrize("attributes", TABLES.values(), ids=TABLES)
+def test_a_link_is_found_in_a_list_by_its_name_and_its_index(attributes: bytes) -> None:
+    other = message(NEWLINK, index(8) + attribute(3, b"eth1\0"))
+    links = list_links(Datagram(message(NEWLINK, index(7) + attributes)), Datagram(other))
+    for link in (links.by_name("eth0"), links.by_index(7)):
+        assert link is not None
+        assert (link.ifindex, link.name, link.mtu) == (7, "eth0", 1500)
+    assert (links.by_name("eth2"), links.by_index(9), links.by_index(0)) == (None, None, None)
+
+
+def test_a_link_that_cannot_be_decoded_is_an_error_where_it_is_needed() -> None:
+    broken = message(NEWLINK, index(7) + attribute(3, b"eth0\0") + b"\xff\0\x04\0")
+    links = list_links(Datagram(broken), Datagram(message(NEWLINK, index(8) + attribute(3, b"eth1\0"))))
+    assert links.by_name("eth1") is not None
+    error = error_of(links.by_name, "eth0")
+    assert error.msg == "cannot get the link number 7: the kernel's answer cannot be read"
+
+
 VALUES = st.binary(max_size=24)
 BODIES = VALUES | st.lists(st.builds(attribute, st.integers(0, 40), VALUES), max_size=5).map(
     lambda all_of_it: bytes(16) + b"".join(all_of_it)
@@ -154,7 +189,7 @@ DATAGRAMS = st.builds(
 
 @given(st.lists(DATAGRAMS, max_size=6))
 def test_any_bytes_are_an_answer_or_an_error(datagrams: list[Datagram]) -> None:
-    for question in (rtnetlink.snapshot, lambda: rtnetlink.link("eth0")):
+    for question in (rtnetlink.snapshot, lambda: rtnetlink.link("eth0"), lambda: rtnetlink.link_table().by_index(0)):
         with unittest.mock.patch.object(socket, "socket", Socket(datagrams)), contextlib.suppress(CniError):
             question()
 

@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rule
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Address, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
+from ansible_collections.cni.node.tests.support.listed_links import ListedLinks
 from ansible_collections.cni.node.tests.support.reference_cases import Situation
 
 HOST = "host"
@@ -60,8 +61,9 @@ class RecordedKernel:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the readers of the kernel answer from this state."""
-        monkeypatch.setattr(rtnetlink, "snapshot", lambda path, **dummy: self.view(path.rpartition("/")[2]))
+        monkeypatch.setattr(rtnetlink, "snapshot", self._snapshot)
         monkeypatch.setattr(rtnetlink, "links", lambda: self.links(HOST))
+        monkeypatch.setattr(rtnetlink, "link_table", lambda: ListedLinks(self.links(HOST)))
         monkeypatch.setattr(rtnetlink, "netns_id", lambda path: self._numbers[path.rpartition("/")[2]])
         monkeypatch.setattr(rtnetlink, "link", lambda name: self.find(name=name))
         monkeypatch.setattr(rtnetlink, "link_by_index", lambda ifindex: self.find(ifindex=ifindex))
@@ -70,7 +72,6 @@ class RecordedKernel:
         monkeypatch.setattr(qdiscs, "token_buckets", self.token_buckets)
         monkeypatch.setattr(qdiscs, "redirects", self.redirects)
         monkeypatch.setattr(sysctl, "read_at", lambda path: self.setting(HOST, path))
-        monkeypatch.setattr(sysctl, "read_inside", self._settings)
         monkeypatch.setattr(lease_directory, "find", self._lease)
 
     def find(self, **wanted: t.Any) -> Link | None:
@@ -83,8 +84,9 @@ class RecordedKernel:
     def _routes_of(self, ifindex: int = 0) -> tuple[Route, ...]:
         return tuple(route for route in self.routes(HOST) if ifindex in (0, route.link))
 
-    def _settings(self, path: str, keys: t.Iterable[str]) -> dict[str, str | None]:
-        return {key: self.setting(path.rpartition("/")[2], key) for key in keys}
+    def _snapshot(self, path: str, *, settings: t.Iterable[str] = (), **dummy: bool) -> View:
+        netns = path.rpartition("/")[2]
+        return self.view(netns)._replace(settings={each: self.setting(netns, each) for each in settings})
 
     def _lease(self, directory: str, address: str) -> Lease | None:
         path = f"{directory}/{address}"

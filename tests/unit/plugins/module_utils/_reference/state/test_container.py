@@ -40,7 +40,7 @@ RULES = (
 
 
 def differences(state: State, view: View) -> list[Difference]:
-    return list(ContainerComparison(state, view, {}).find())
+    return list(ContainerComparison(state, view).find())
 
 
 def test_a_rule_returns_to_the_table_that_has_its_routes() -> None:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -20,23 +21,28 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 
 
 class AllRecords:
-    """The records of all runtimes of a node."""
+    """The records of all runtimes of a node.
+
+    All methods raise ``IO_FAILURE`` if a directory of records cannot be listed.
+    """
 
     def __init__(self, own: RecordStore, state_dir: str) -> None:
         """
         Args:
             state_dir: The runtimes keep their records below it in libcni's format: libcni, CRI-O, Podman and containerd in
                 ``results``, cri-dockerd in ``cache/results``, Multus in ``multus/results``.
-
-        Raises:
-            CniError: ``IO_FAILURE``: these directories cannot be listed.
         """
         self._own = own
+        self._state_dir = state_dir
+
+    @functools.cached_property
+    def _others(self) -> list[RecordStore]:
+        """The stores of the other runtimes, which DEL of most attachments does not need."""
         patterns = ("results", "*/results")
-        directories = {os.path.realpath(path) for each in patterns for path in durable.find_paths(state_dir, each)}
-        leases_of_a_network = os.path.realpath(f"{state_dir}/networks/results")
-        directories -= {os.path.realpath(own.directory), leases_of_a_network}
-        self._others = [RecordStore(path) for path in sorted(directories)]
+        directories = {os.path.realpath(path) for each in patterns for path in durable.find_paths(self._state_dir, each)}
+        leases_of_a_network = os.path.realpath(f"{self._state_dir}/networks/results")
+        directories -= {os.path.realpath(self._own.directory), leases_of_a_network}
+        return [RecordStore(path) for path in sorted(directories)]
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and the error of each unreadable file, by path."""

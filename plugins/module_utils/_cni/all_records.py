@@ -39,7 +39,9 @@ class AllRecords:
     def _others(self) -> list[RecordStore]:
         """The stores of the other runtimes, which DEL of most attachments does not need."""
         patterns = ("results", "*/results")
-        directories = {os.path.realpath(path) for each in patterns for path in durable.find_paths(self._state_dir, each)}
+        directories = {
+            os.path.realpath(path) for each in patterns for path in durable.find_paths(self._state_dir, each)
+        }
         leases_of_a_network = os.path.realpath(f"{self._state_dir}/networks/results")
         directories -= {os.path.realpath(self._own.directory), leases_of_a_network}
         return [RecordStore(path) for path in sorted(directories)]

@@ -145,7 +145,7 @@ class Decision(t.NamedTuple):
 
 
 def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> Decision:
-    """Return the next step; after `COMPARE`, `REPAIR` and `CHECK`, call this again with the facts that they add."""
+    """Return the next step; after `COMPARE`, `REPAIR` and `CHECK`, call `decide_again` with the facts that they add."""
     record = recorded.record
     if not desired.present:
         return Decision(Step.REMOVE if record else Step.KEEP, recorded.defect, record)
@@ -164,6 +164,15 @@ def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> De
         rolls_back = request_changed_in_place(recorded, desired.network, desired.attachment)
         return Decision(Step.RECREATE, reason, record, rolls_back=rolls_back)
     return _decide_in_place(recorded, record, with_current_config(record, desired.network), desired, policy)
+
+
+def decide_again(recorded: Recorded, kept: Record, desired: DesiredAttachment, policy: Policy) -> Decision:
+    """Return the next step after `COMPARE`, `REPAIR` or `CHECK`, which have added facts to an attachment as requested.
+
+    Args:
+        kept: The record of the decision before.
+    """
+    return _decide_in_place(recorded, recorded.record or kept, kept, desired, policy)
 
 
 def _decide_in_place(

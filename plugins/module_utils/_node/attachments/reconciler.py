@@ -29,6 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
     Recorded,
     Step,
     decide,
+    decide_again,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -184,7 +185,7 @@ class Reconciler:
         decision = decide(recorded, desired, self._policy)
         while decision.step in steps and decision.record is not None:
             recorded = self._find_out(decision.step, recorded, decision.record)
-            decision = decide(recorded, desired, self._policy)
+            decision = decide_again(recorded, decision.record, desired, self._policy)
         return recorded, decision
 
     def _find_out(self, step: Step, recorded: Recorded, record: Record) -> Recorded:

@@ -118,11 +118,11 @@ def read_mac(request: PluginRequest, before: t.Iterable[Keys], after: t.Iterable
         before: What comes before CNI_ARGS, the first source first.
         after: What comes after CNI_ARGS.
     """
-    texts = [(keys.pointer("mac"), keys.text("mac")) for keys in before]
-    texts += [("CNI_ARGS: MAC", text) for text in request.cni_args("MAC").values()]
-    texts += [(keys.pointer("mac"), keys.text("mac")) for keys in after]
-    pointer, text = next((each for each in texts if each[1]), ("", ""))
-    return require_mac(pointer, text)
+    texts: list[tuple[Keys | None, str]] = [(keys, keys.text("mac")) for keys in before]
+    texts += [(None, text) for text in request.cni_args("MAC").values()]
+    texts += [(keys, keys.text("mac")) for keys in after]
+    source, text = next((each for each in texts if each[1]), (None, ""))
+    return require_mac(source.pointer("mac") if source else "CNI_ARGS: MAC", text)
 
 
 def _random_mac() -> str:

@@ -10,11 +10,10 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface, unpack_interface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.mac_address import NO_MAC
 from ansible_collections.cni.node.plugins.module_utils._cni import version
@@ -208,8 +207,11 @@ def _describe_gateways(link: str, known: Facts) -> t.Iterator[ExpectedAddress]:
 
 
 def _list_gateways(known: Facts) -> list[IpInterface]:
-    ips = (ip for ip in known.ips if ip.gateway is not None)
-    return [ipaddress.ip_interface(f"{ip.gateway}/{ip.interface.network.prefixlen}") for ip in ips]
+    return [
+        unpack_interface(ip.gateway.packed, ip.interface.network.prefixlen)
+        for ip in known.ips
+        if ip.gateway is not None
+    ]
 
 
 def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force: bool) -> None:

@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
     Recorded,
     Step,
     decide,
+    decide_again,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     Check,
@@ -213,6 +214,17 @@ def test_check_mode_decides_the_same(case: DecisionCase) -> None:
         )
         assert predicted._replace(error=None) == decided._replace(error=None)
         assert str(predicted.error) == str(decided.error)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_facts_that_come_one_after_the_other_lead_to_the_same_decision(case: DecisionCase) -> None:
+    known = case.recorded._replace(drift=None, repair=None, check=None)
+    first = decide(known, case.desired, case.policy)
+    if first.step in (Step.COMPARE, Step.REPAIR, Step.CHECK) and first.record is not None:
+        again = decide_again(case.recorded, first.record, case.desired, case.policy)
+        at_once = decide(case.recorded, case.desired, case.policy)
+        assert again._replace(error=None) == at_once._replace(error=None)
+        assert str(again.error) == str(at_once.error)
 
 
 def test_record_to_check_has_the_operations_that_the_network_forbids_now() -> None:

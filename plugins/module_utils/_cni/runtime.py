@@ -192,6 +192,8 @@ class Runtime:
                 Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK needs the result of ADD"
             )
         self.require_safe(conversation.network)
+        if skips_builtin and conversation.is_builtin:
+            return CheckOutcome(True)
         with self.exclusion.lock_attachment(record.attachment):
             return conversation.check(is_ignored, skips_builtin=skips_builtin)
 

@@ -11,6 +11,7 @@ import pathlib
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
@@ -76,6 +77,20 @@ def test_a_container_in_use_is_waited_for_until_the_timeout(node: EngineNode, bl
     assert wait_for_result(first).succeeded().entries[0]["action"] == "added"
     assert len(node.plugins.calls("slow", "ADD")) == 1
     assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_an_attachment_as_desired_is_checked_while_its_container_is_in_use(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
+    mappings = [{"hostPort": 8081, "containerPort": 80, "protocol": "tcp"}]
+    item = attachment("net", blue, capability_args={"portMappings": mappings})
+    options = {"attachments": [item], "builtin": "always", "timeout": 0.2}
+    node.run("attachments", **options).succeeded()
+    with Engine(node).runtime.exclusion.lock_attachment(Attachment(**item)):
+        for check in ("always", "drift"):
+            assert node.run("attachments", check=check, **options).succeeded().entries[0]["action"] == "checked"
+        blue.run("ip", "link", "set", "eth0", "down")
+        node.run("attachments", on_drift="fail", **options).require_failure("container blue is in use")
+    node.run("attachments", on_drift="fail", **options).require_failure("interface eth0 is down")
 
 
 def test_other_containers_are_not_blocked(node: EngineNode) -> None:

@@ -121,8 +121,9 @@ class _RuleCache:
         self._journal: _Journal | None = None
 
     def share(self) -> None:
-        with contextlib.suppress(OSError):
-            self._journal = _Journal(self._generation or 0)
+        if self._journal is None:
+            with contextlib.suppress(OSError):
+                self._journal = _Journal(self._generation or 0)
 
     def close(self) -> None:
         if self._journal is not None:

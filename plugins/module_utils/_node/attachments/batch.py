@@ -51,6 +51,9 @@ def find_unlisted(
     return list(surplus.values()), unreadable
 
 
+T = t.TypeVar("T")
+
+
 class Sharing(t.NamedTuple):
     """How many containers are shared among processes.
 
@@ -92,34 +95,105 @@ def reconcile_all(
     Returns:
         The results of the reconciled attachments, in the order given.
     """
-    fast_path = reconciler.check_unchanged if reconciler.has_fast_path else lambda dummy: None
-    results = {number: result for number, item in enumerate(desired) if (result := fast_path(item)) is not None}
-    remaining = {number: item for number, item in enumerate(desired) if number not in results}
-    if remaining:
-        with rule_cache.keep(), lease_index.keep():
+    journals = None if sharing is None else sharing.journals
+    with rule_cache.keep(), lease_index.keep():
+        results = _find_unchanged(reconciler, desired, workers, journals)
+        remaining = {number: item for number, item in enumerate(desired) if number not in results}
+        if remaining:
             results.update(_reconcile_remaining(_Batch(reconciler, remaining, workers, until), sharing))
     return [results[number] for number in sorted(results)]
 
 
-def _reconcile_remaining(batch: _Batch, sharing: Sharing | None) -> dict[int, AttachmentResult]:
-    processes = batch.count_processes()
-    if sharing is not None and processes > 1:
-        return _reconcile_in_processes(batch, processes, sharing)
-    return batch.reconcile(iter(batch.containers), len(batch.containers))
-
-
-# Containers for which a further process is worth its start. Two processes compare 64 with the kernel as fast as one, and
-# 300 in two thirds to three quarters of the time.
+# Containers for which a further process is worth its start. Two processes compare 64 attachments with the kernel as fast as
+# one, and 300 in two thirds to three quarters of the time.
 _LEAST_SHARE = 16
-_LEAST_CHECKED_SHARE = 40
+_LEAST_COMPARED_SHARE = 40
 # Threads of a process, with those that wait for a commit in which built-in plugins write for all of them.
 _MOST_WAITING = 64
 # The numbers of the attachments of one container.
 _Container = list[int]
+_Results = dict[int, AttachmentResult]
+
+
+def _find_unchanged(
+    reconciler: Reconciler,
+    desired: t.Sequence[DesiredAttachment],
+    workers: int,
+    journals: t.Sequence[Journal] | None,
+) -> _Results:
+    """Return the results of attachments that are as desired and need no lock.
+
+    Args:
+        journals: As in `Sharing`; None to use one process.
+    """
+    numbers = [number for number, item in enumerate(desired) if reconciler.may_be_unchanged(item)]
+
+    def examine(turns: t.Iterator[int]) -> _Results:
+        found = ((number, reconciler.check_unchanged(desired[number])) for number in turns)
+        return {number: result for number, result in found if result is not None}
+
+    processes = _limit_processes(workers, len(numbers) // _LEAST_COMPARED_SHARE)
+    if journals is None or processes == 1 or not reconciler.compares:
+        return examine(iter(numbers))
+    # All processes share what the first comparison loads: modules, and lists of the node's links and rules.
+    results = examine(iter(numbers[:1]))
+    results.update(_share(numbers[1:], processes, examine, journals)[0])
+    return results
+
+
+def _limit_processes(workers: int, shares: int) -> int:
+    return max(1, min(workers, len(os.sched_getaffinity(0)), shares))
+
+
+def _share(
+    items: t.Sequence[T], processes: int, work: t.Callable[[t.Iterator[T]], _Results], journals: t.Sequence[Journal]
+) -> tuple[_Results, list[CniError]]:
+    """Let processes take items in turns; return their results, and the errors of processes that have none."""
+    # Most runs are too small for it.
+    from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import Turns, run_shares
+
+    own = os.getpid()
+
+    def run(turns: Turns[T]) -> tuple[_Results, list[t.Any]]:
+        if os.getpid() == own:
+            return work(turns), []
+        for journal in journals:
+            journal.take()
+        return work(turns), [journal.take() for journal in journals]
+
+    try:
+        turns = Turns(items)
+    except OSError:  # this process can open no pipe
+        return work(iter(items)), []
+    rule_cache.share()
+    with contextlib.closing(turns):
+        outcomes = run_shares([turns] * processes, run)
+    results: _Results = {}
+    for done, notes in (outcome for outcome in outcomes if not isinstance(outcome, CniError)):
+        results.update(done)
+        for journal, taken in zip(journals, notes):
+            journal.merge(taken)
+    return results, [outcome for outcome in outcomes if isinstance(outcome, CniError)]
+
+
+def _reconcile_remaining(batch: _Batch, sharing: Sharing | None) -> _Results:
+    processes = batch.count_processes()
+    if sharing is None or processes == 1:
+        return batch.reconcile(iter(batch.containers), len(batch.containers))
+    batch.prepare(sharing.prepare)
+
+    def reconcile(containers: t.Iterator[_Container]) -> _Results:
+        return batch.reconcile(containers, len(batch.containers), processes)
+
+    results, errors = _share(batch.containers, processes, reconcile, sharing.journals)
+    for number in batch.desired if errors else ():
+        failed = AttachmentResult(batch.desired[number].attachment, Action.FAILED, error=errors[0])
+        results.setdefault(number, failed)
+    return results
 
 
 class _Batch:
-    """The attachments that the fast path has left."""
+    """The attachments that are not known to be as desired."""
 
     def __init__(
         self, reconciler: Reconciler, desired: t.Mapping[int, DesiredAttachment], workers: int, until: float
@@ -141,33 +215,20 @@ class _Batch:
 
     def count_processes(self) -> int:
         """Return among how many processes the containers are worth being shared."""
-        most = min(self._workers, len(os.sched_getaffinity(0)))
-        if most == 1 or len(self.containers) < 2 * _LEAST_SHARE:
-            return 1
         # The files of two attachments may have the same name, and then threads of one process agree on another one.
         names = {"-".join(item.attachment.key) for item in self.desired.values()}
         if len(names) < len(self.desired):
             return 1
-        checked = len(self.checked)
-        shares = checked // _LEAST_CHECKED_SHARE + (len(self.containers) - checked) // _LEAST_SHARE
-        return max(1, min(most, shares))
+        return _limit_processes(self._workers, len(self.containers) // _LEAST_SHARE)
 
-    @functools.cached_property
-    def checked(self) -> list[_Container]:
-        """The containers whose attachments will probably be compared with the kernel by this process, and nothing else."""
-        is_checked_here = self._reconciler.is_checked_here
-        return [each for each in self.containers if all(is_checked_here(self.desired[number]) for number in each)]
-
-    def reconcile(
-        self, containers: t.Iterator[_Container], count: int, processes: int = 1
-    ) -> dict[int, AttachmentResult]:
+    def reconcile(self, containers: t.Iterator[_Container], count: int, processes: int = 1) -> _Results:
         """Reconcile containers in threads of this process.
 
         Args:
             count: The number of containers.
             processes: The number of processes that take them in turns.
         """
-        results: dict[int, AttachmentResult] = {}
+        results: _Results = {}
 
         def work(position: int) -> None:
             container = next(containers, None)
@@ -192,41 +253,6 @@ class _Batch:
         # This call reports what was repaired.
         is_repaired = any(self._reconciler.is_repaired(self.desired[number]) for number in container)
         return is_repaired or time.monotonic() < self._until
-
-
-def _reconcile_in_processes(batch: _Batch, processes: int, sharing: Sharing) -> dict[int, AttachmentResult]:
-    # Most runs are too small for it.
-    from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import Turns, run_shares
-
-    batch.prepare(sharing.prepare)
-    # All processes share what the first comparison loads: modules, and lists of the node's links and rules.
-    results = batch.reconcile(iter(batch.checked[:1]), 1)
-    containers = [each for each in batch.containers if each[0] not in results]
-    rule_cache.share()
-    own, journals = os.getpid(), sharing.journals
-
-    def reconcile(turns: Turns[_Container]) -> tuple[dict[int, AttachmentResult], list[t.Any]]:
-        if os.getpid() == own:
-            return batch.reconcile(turns, len(turns), processes), []
-        for journal in journals:
-            journal.take()
-        return batch.reconcile(turns, len(turns), processes), [journal.take() for journal in journals]
-
-    try:
-        turns = Turns(containers)
-    except OSError:  # this process can open no pipe
-        return {**results, **batch.reconcile(iter(containers), len(containers))}
-    with contextlib.closing(turns):
-        outcomes = run_shares([turns] * processes, reconcile)
-    errors = [outcome for outcome in outcomes if isinstance(outcome, CniError)]
-    for done, notes in (outcome for outcome in outcomes if not isinstance(outcome, CniError)):
-        results.update(done)
-        for journal, taken in zip(journals, notes):
-            journal.merge(taken)
-    for number in batch.desired if errors else ():
-        failed = AttachmentResult(batch.desired[number].attachment, Action.FAILED, error=errors[0])
-        results.setdefault(number, failed)
-    return results
 
 
 def _reconcile_container(reconciler: Reconciler, desired: t.Sequence[DesiredAttachment]) -> list[AttachmentResult]:

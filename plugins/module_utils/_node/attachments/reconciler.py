@@ -65,13 +65,23 @@ class Reconciler:
         self._listed = listed
         self._loading = threading.Lock()
         self._prerequisites: Prerequisites | None = None
-        self.has_fast_path = policy.check != Check.ALWAYS
         self._known: dict[Key, Recorded] = {}  # what was found before the attachments were locked
         self._changed_containers: set[str] = set()
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
+    @property
+    def compares(self) -> bool:
+        """Return whether attachments that exist are compared with the kernel."""
+        return self._policy.checks_existing
+
+    def may_be_unchanged(self, desired: DesiredAttachment) -> bool:
+        """Return whether `check_unchanged` may have a result for an attachment without running an executable."""
+        if not desired.present or (self._policy.check == Check.ALWAYS and not self.is_built_in(desired)):
+            return False
+        return not self.compares or self._runtime.records.may_have(desired.attachment.key)
+
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
-        """Return the result of an attachment that is as desired and needs no plugin, or None to reconcile it (fast path).
+        """Return the result of an attachment that is as desired, or None to reconcile it (fast path).
 
         No lock is needed: a run that changes an attachment writes an intent first.
         """
@@ -284,12 +294,6 @@ class Reconciler:
                 return desired._replace(problem=exc)
             is_planned = is_known and attachment.netns in self._policy.planned_netns
             return desired._replace(missing=None if is_planned else exc)
-
-    def is_checked_here(self, desired: DesiredAttachment) -> bool:
-        """Return whether an attachment will probably be checked only, and by built-in plugins only."""
-        if self._policy.check != Check.ALWAYS or not desired.present:
-            return False
-        return self._runtime.records.may_have(desired.attachment.key) and self.is_built_in(desired)
 
     def is_built_in(self, desired: DesiredAttachment) -> bool:
         """Return whether built-in plugins will probably do all work for an attachment."""

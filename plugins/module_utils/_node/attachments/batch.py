@@ -132,13 +132,18 @@ def _find_unchanged(
         found = ((number, reconciler.check_unchanged(desired[number])) for number in turns)
         return {number: result for number, result in found if result is not None}
 
-    processes = _limit_processes(workers, len(numbers) // _LEAST_COMPARED_SHARE)
-    if journals is None or processes == 1 or not reconciler.compares:
+    if not reconciler.compares:
         return examine(iter(numbers))
-    # All processes share what the first comparison loads: modules, and lists of the node's links and rules.
-    results = examine(iter(numbers[:1]))
-    results.update(_share(numbers[1:], processes, examine, journals)[0])
-    return results
+    processes = _limit_processes(workers, len(numbers) // _LEAST_COMPARED_SHARE)
+    if journals is None or processes == 1:
+        results = examine(iter(numbers))
+    else:
+        # All processes share what the first comparison loads: modules, and lists of the node's links and rules.
+        results = examine(iter(numbers[:1]))
+        results.update(_share(numbers[1:], processes, examine, journals)[0])
+    # What is changed of a container may concern its other attachments: DEL of executables also removes rules of those.
+    changed = {item.attachment.container_id for number, item in enumerate(desired) if number not in results}
+    return {number: each for number, each in results.items() if each.attachment.container_id not in changed}
 
 
 def _limit_processes(workers: int, shares: int) -> int:

@@ -19,9 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted, reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.checker import Checker
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, DesiredAttachment, Policy
+from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
 from ansible_collections.cni.node.tests.support.until import until
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
@@ -205,6 +209,32 @@ def test_the_fast_path_needs_no_lock(node: FakeNode) -> None:
         outcomes = node.converge(*desired, check="never")
     assert {outcome.action for outcome in outcomes} == {"unchanged"}
     assert outcomes[0].result is not None
+
+
+@pytest.mark.parametrize("check", ["always", "drift"])
+def test_an_attachment_is_compared_after_another_one_of_its_container_was_removed(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, check: str
+) -> None:
+    (kept,) = _desire(node, "one")
+    removed = DesiredAttachment(node.attachment("one", ifname="eth1"))
+    node.converge(kept, removed, check="never")
+    node.executor.builtin.update(("a", "b"))
+    order: list[str] = []
+    compare, execute = Checker.compare, node.executor.execute
+
+    def note_comparison(checker: Checker, record: Record, **options: bool) -> AttachmentDrift:
+        order.append(f"compare {record.attachment.ifname}")
+        return compare(checker, record, **options)
+
+    def note_call(plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        order.append(parameters.command)
+        return execute(plugin_type, request, parameters)
+
+    monkeypatch.setattr(Checker, "compare", note_comparison)
+    monkeypatch.setattr(node.executor, "execute", note_call)
+    outcomes = node.converge(kept, removed._replace(present=False), check=check)
+    assert [outcome.action for outcome in outcomes] == ["checked" if check == "always" else "unchanged", "removed"]
+    assert order[order.index("DEL") :].count("compare eth0") == 1
 
 
 def test_an_attachment_with_an_intent_is_locked_and_reconciled(node: FakeNode) -> None:

@@ -107,14 +107,14 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         return Preparation(_without_netns(record))
     if not claim.is_identifiable:
         return Preparation(record)
-    return _prepare_link(record, claim, path, records, is_name_needed=is_name_needed)
+    return _prepare_link(record, claim, at_name, path, records, is_name_needed=is_name_needed)
 
 
 def _prepare_link(
-    record: Record, claim: LinkClaim, path: str, records: AllRecords, *, is_name_needed: bool
+    record: Record, claim: LinkClaim, at_name: Link | None, path: str, records: AllRecords, *, is_name_needed: bool
 ) -> Preparation:
     """Prepare the link that a record describes for DEL, as `prepare`."""
-    link, host_end, at_name = claim.find_links(path, records)
+    link, host_end = claim.find_links_beside(at_name, path, records)
     if _find_other_owner(claim, link, path, records) is not None:
         # It only has a recorded address, which another record has, too. Built-in plugins would find it by that.
         if at_name is not None and is_name_needed:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 import typing as t
@@ -191,6 +192,33 @@ def udp_ports(mappings: t.Iterable[Mapping]) -> frozenset[int]:
     return frozenset(mapping.host_port for mapping in mappings if mapping.protocol == _UDP)
 
 
+@functools.lru_cache(maxsize=8)
+def _list_marks(mark: str) -> tuple[IptablesRule, ...]:
+    """Return the rules of the chains that mark and masquerade connections from the node and the container itself."""
+    lost, purpose = "the rules to masquerade connections to mapped ports are gone", Purpose.PORT_MASQUERADING
+    hook = firewall_names.MASQUERADE_HOOK
+    marks = f"-m comment --comment {quote('CNI portfwd masquerade mark')} -j MARK --set-xmark {mark}"
+    enters = f"-m comment --comment {quote('CNI portfwd requiring masquerade')} -j {_MASQUERADE}"
+    masquerades = f"-m mark --mark {mark} -j MASQUERADE"
+    return (
+        IptablesRule("nat", _SET_MARK, marks, lost, purpose, is_shared=True),
+        IptablesRule("nat", hook, enters, lost, purpose, target=_MASQUERADE, is_first=True, is_shared=True),
+        IptablesRule("nat", _MASQUERADE, masquerades, lost, purpose, is_shared=True),
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _list_jumps() -> tuple[IptablesRule, ...]:
+    """Return the jumps from the kernel's hooks, which all containers share."""
+    chain, purpose = firewall_names.PORTS_CHAIN, Purpose.PORT_MAPPING
+    text = f"-m addrtype --dst-type LOCAL -j {chain}"
+    lost = f"the jump from {{}} to {chain} is gone"
+    return tuple(
+        IptablesRule("nat", hook, text, lost.format(hook), purpose, target=chain, is_shared=True)
+        for hook in firewall_names.PORTS_HOOKS
+    )
+
+
 class _Iptables:
     """The rules of portmap in iptables."""
 
@@ -216,34 +244,12 @@ class _Iptables:
         self._comment = quote(f"{comment[: _COMMENT_LENGTH - 2]}..." if is_long else comment)
 
     def rules(self) -> list[IptablesRule]:
-        rules = [*self._marks(), *self._jumps(), *self._entrances()]
+        marks = _list_marks(self._mark) if self._masquerades and not self._external_chain else ()
+        rules = [*marks, *_list_jumps(), *self._entrances()]
         for mapping in self._mappings:
             if mapping.is_of(self._address.family):
                 rules += self._mapping_rules(mapping)
         return rules
-
-    def _marks(self) -> t.Iterator[IptablesRule]:
-        """Yield the rules of the chains that mark and masquerade connections from the node and the container itself."""
-        if not self._masquerades or self._external_chain:
-            return
-        lost = "the rules to masquerade connections to mapped ports are gone"
-        comment = quote("CNI portfwd masquerade mark")
-        text = f"-m comment --comment {comment} -j MARK --set-xmark {self._mark}"
-        yield IptablesRule("nat", _SET_MARK, text, lost, Purpose.PORT_MASQUERADING, is_shared=True)
-        text = f"-m comment --comment {quote('CNI portfwd requiring masquerade')} -j {_MASQUERADE}"
-        hook = firewall_names.MASQUERADE_HOOK
-        yield IptablesRule(
-            "nat", hook, text, lost, Purpose.PORT_MASQUERADING, target=_MASQUERADE, is_first=True, is_shared=True
-        )
-        text = f"-m mark --mark {self._mark} -j MASQUERADE"
-        yield IptablesRule("nat", _MASQUERADE, text, lost, Purpose.PORT_MASQUERADING, is_shared=True)
-
-    def _jumps(self) -> t.Iterator[IptablesRule]:
-        chain = firewall_names.PORTS_CHAIN
-        for hook in firewall_names.PORTS_HOOKS:
-            text = f"-m addrtype --dst-type LOCAL -j {chain}"
-            lost = f"the jump from {hook} to {chain} is gone"
-            yield IptablesRule("nat", hook, text, lost, Purpose.PORT_MAPPING, target=chain, is_shared=True)
 
     def _entrances(self) -> t.Iterator[IptablesRule]:
         """Yield the jumps to the chain of the container, with at most 15 ports each."""
@@ -343,6 +349,7 @@ def _nft_masquerading(
         )
 
 
+@functools.lru_cache(maxsize=16)
 def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
     place = f"{family} {firewall_names.PORTS_TABLE}"
     commands = [

@@ -104,12 +104,10 @@ class OwnLinks(t.NamedTuple):
     Attributes:
         inside: Its link in the container, whatever its name is now; None if it is gone.
         host_end: The node's end of its pair, proven by ``inside``; None without a pair that the claim names.
-        at_name: The link of the container that has the interface's name, which may be another one.
     """
 
     inside: Link | None
     host_end: Link | None
-    at_name: Link | None
 
 
 class LinkClaim(t.NamedTuple):
@@ -189,13 +187,20 @@ class LinkClaim(t.NamedTuple):
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        at_name = rtnetlink.link(self.attachment.ifname, path)
+        return self.find_links_beside(rtnetlink.link(self.attachment.ifname, path), path, records)
+
+    def find_links_beside(self, at_name: Link | None, path: str, records: AllRecords | None = None) -> OwnLinks:
+        """Return the attachment's links, as `find_links`.
+
+        Args:
+            at_name: The link of the container that has the interface's name, which may be another one.
+        """
         named = self._find_named_host_ends() if at_name is not None else []
         host_end = next((end for end in named if at_name is not None and is_pair(end, at_name, path)), None)
         if host_end is not None:
-            return OwnLinks(at_name, host_end, at_name)
+            return OwnLinks(at_name, host_end)
         if not self.is_identifiable:
-            return OwnLinks(at_name if at_name and self._may_be_made_by_plugin(at_name, path) else None, None, at_name)
+            return OwnLinks(at_name if at_name and self._may_be_made_by_plugin(at_name, path) else None, None)
         view = rtnetlink.snapshot(path, routes=False)
         pairs = ((end, link) for end in self._find_named_host_ends() for link in view.links if is_pair(end, link, path))
         host_end, inside = next(pairs, (None, None))
@@ -205,7 +210,7 @@ class LinkClaim(t.NamedTuple):
             inside = self._find_by_claim(view)
             if inside is None and at_name is not None and self._may_be_own(at_name):
                 inside = at_name
-        return OwnLinks(inside, host_end, at_name)
+        return OwnLinks(inside, host_end)
 
     def _find_by_claim(self, view: View) -> Link | None:
         """Return the link with the recorded MAC and address in a namespace, or None if none or several have them.

@@ -74,9 +74,6 @@ class Turns(t.Generic[S]):
         finally:
             os.close(writer)
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     def __iter__(self) -> Turns[S]:
         return self
 

@@ -67,8 +67,6 @@ _NAME_SIZE = 16
 MAIN_TABLE = 254
 # The name of the loopback interface of each network namespace.
 LOOPBACK = "lo"
-
-
 # Normalized values by their paths below /proc/sys; None for a setting that the kernel does not have.
 Settings = t.Mapping[str, t.Optional[str]]
 

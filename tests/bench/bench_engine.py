@@ -27,7 +27,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     Check,
     DesiredAttachment,
-    OnDrift,
     Policy,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import restore
@@ -38,8 +37,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
     "ADD": (Policy(check=Check.NEVER), True, "added"),
     "PERSIST": (Policy(check=Check.NEVER), True, "added"),
-    "CHECK": (Policy(check=Check.ALWAYS, on_drift=OnDrift.FAIL), True, "checked"),
-    "DRIFT": (Policy(check=Check.DRIFT, on_drift=OnDrift.FAIL), True, "checked"),
+    "CHECK": (Policy(check=Check.ALWAYS), True, "checked"),
+    "DRIFT": (Policy(check=Check.DRIFT), True, "checked"),
     "NOTHING": (Policy(check=Check.NEVER), True, "unchanged"),
     "DEL": (Policy(check=Check.NEVER), False, "removed"),
 }

@@ -9,18 +9,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 import typing as t
+import zipfile
 
 from ansible import constants
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN
-from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of, pack
+from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of
 
 _PLUGINS = pathlib.Path(__file__).parents[1]
 _PACKAGE = "ansible_collections/cni/node/plugins"
+# The earliest date of the format. With a fixed date, the same files give the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
 # What `python3 -I LIBRARY` runs. The program is not imported here, because it has most of the collection's code.
 _MAIN_TEXT = b"""\
 import sys
@@ -78,3 +82,12 @@ def read_files() -> dict[str, bytes]:
                 packages.add(package)
                 package = package.rpartition("/")[0]
     return {**{f"{package}/__init__.py": b"" for package in packages}, **files}
+
+
+def pack(files: t.Mapping[str, bytes]) -> bytes:
+    """Return an archive of files by their paths below the library."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
+    return stream.getvalue()

@@ -17,7 +17,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 
-T = t.TypeVar("T")
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
@@ -131,26 +130,3 @@ def as_error(exc: Exception) -> CniError:
         f"unexpected {type(exc).__name__}: {exc}",
         f"{where}; please report it to cni.node",
     )
-
-
-def collect_errors(operation: t.Callable[[T], object], subjects: t.Iterable[T]) -> list[CniError]:
-    """Call an operation for each subject, and return the errors of those for which it failed."""
-    errors = []
-    for subject in subjects:
-        try:
-            operation(subject)
-        except CniError as exc:
-            errors.append(exc)
-    return errors
-
-
-def raise_all(what: str, errors: t.Sequence[CniError]) -> None:
-    """Raise several errors as one, with the code of the first; do nothing if there are none.
-
-    Raises:
-        CniError: There is an error.
-    """
-    if len(errors) == 1:
-        raise errors[0].within(what)
-    if errors:
-        raise CniError(errors[0].code, f"{what}: {len(errors)} failures", "\n".join(str(error) for error in errors))

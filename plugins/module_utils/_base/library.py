@@ -15,7 +15,6 @@ import fcntl
 import gc
 import json
 import os
-import re
 import types
 import typing as t
 
@@ -35,9 +34,6 @@ UNUSABLE = "unusable"
 # This task needs more of Ansible than a launcher brings.
 NEEDS_MORE = "needs more"
 
-# This file is so many levels below the library.
-_DEPTH = 7
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 # New objects after which Python looks for garbage. A run of thousands of attachments makes more.
 _GARBAGE_THRESHOLD = 100_000
 
@@ -111,25 +107,6 @@ class Library(t.NamedTuple):
         return ""
 
 
-def find_current() -> Library | None:
-    """Return the library that this process runs from, or else the one that the controller has named, or None."""
-    top, digest = os.path.split(__file__.rsplit("/", _DEPTH)[0])
-    if _DIGEST.fullmatch(digest):
-        return Library(top, digest)
-    request = os.environ.get(REQUEST)
-    if request is None:
-        return None
-    keys = json.loads(request)
-    return Library(keys["top"], keys["digest"])
-
-
-def hold_current() -> None:
-    """Hold the library that this process runs from, if it does; errors as `Library.hold`."""
-    library = find_current()
-    if library is not None:
-        library.hold()
-
-
 def collect_rarely() -> None:
     """Let Python rarely look for garbage in this process, and not at its end.
 
@@ -137,29 +114,6 @@ def collect_rarely() -> None:
     """
     gc.set_threshold(_GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)
-
-
-def require_library(purpose: str, *, dry_run: bool) -> Library:
-    """Return the library for a file that will refer to it.
-
-    Args:
-        purpose: The option that needs the library, for the error.
-        dry_run: Whether a library that is still missing is accepted, because the run itself will install it.
-
-    Raises:
-        CniError: ``INVALID_ENVIRONMENT``: it is not on the node.
-    """
-    library = find_current()
-    if library is not None and (dry_run or library.is_complete):
-        return library
-    where = library.path if library else "any directory that this task knows"
-    advice = "expected: the module cni.node.library has installed it, and reports why if it cannot"
-    error = _errors()
-    raise error.CniError(
-        error.Code.INVALID_ENVIRONMENT,
-        f"{purpose} requires the library of the collection, which is not in {where}",
-        advice,
-    )
 
 
 def require_safe(path: str) -> None:

@@ -13,13 +13,15 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, collect_errors, raise_all
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, is_builtin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+
+T = t.TypeVar("T")
 
 ErrorFilter = t.Callable[[Record, PluginConfiguration, CniError], bool]
 
@@ -189,8 +191,6 @@ def _try_clean_up(clean_up: CleanUp, failure: CniError) -> bool:
         raise failure.with_detail(f"leaked links, rules and files could not be removed either: {exc}") from exc
 
 
-T = t.TypeVar("T")
-
 # Seconds. Each pause is twice the previous one.
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
@@ -248,3 +248,26 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
         with workers.lend():
             time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
+
+
+def collect_errors(operation: t.Callable[[T], object], subjects: t.Iterable[T]) -> list[CniError]:
+    """Call an operation for each subject, and return the errors of those for which it failed."""
+    errors = []
+    for subject in subjects:
+        try:
+            operation(subject)
+        except CniError as exc:
+            errors.append(exc)
+    return errors
+
+
+def raise_all(what: str, errors: t.Sequence[CniError]) -> None:
+    """Raise several errors as one, with the code of the first; do nothing if there are none.
+
+    Raises:
+        CniError: There is an error.
+    """
+    if len(errors) == 1:
+        raise errors[0].within(what)
+    if errors:
+        raise CniError(errors[0].code, f"{what}: {len(errors)} failures", "\n".join(str(error) for error in errors))

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, collect_errors, raise_all
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.conversation import collect_errors, raise_all
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime

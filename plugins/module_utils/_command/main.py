@@ -17,9 +17,9 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
-from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._command import gc, repair, restore, status, why
 from ansible_collections.cni.node.plugins.module_utils._command.subcommand import Answer, Call

@@ -14,9 +14,9 @@ import os
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity, shorten
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers

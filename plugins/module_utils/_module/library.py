@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import list_libraries, remove_unused
 

@@ -14,10 +14,10 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity, shorten

@@ -15,8 +15,8 @@ import os
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.url import is_url, separate
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, URLS_KEY

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
-from ansible_collections.cni.node.plugins.module_utils._base.library import Library, require_library
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register

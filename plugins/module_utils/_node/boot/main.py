@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
 

@@ -15,8 +15,8 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, program
 
 # Bytes of what one program prints. More is an error, so a journal is read by lines.

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Pack and unpack the archive in which the library goes to a node."""
+"""Unpack the archive in which the library goes to a node."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ import zipfile
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-# The earliest date of the format. With a fixed date, the same files give the same bytes.
-_DATE = (1980, 1, 1, 0, 0, 0)
 # Bytes, several times the size of a library.
 _SIZE_LIMIT = 32 * 1024 * 1024
 
@@ -29,15 +27,6 @@ def digest_of(files: t.Mapping[str, bytes]) -> str:
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-def pack(files: t.Mapping[str, bytes]) -> bytes:
-    """Return an archive of files by their paths below the library."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
-    return stream.getvalue()
 
 
 def unpack(content: bytes, digest: str) -> dict[str, bytes]:

@@ -14,9 +14,10 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.library import collect_rarely, hold_current
+from ansible_collections.cni.node.plugins.module_utils._base.library import collect_rarely
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import standard_output
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry

@@ -19,12 +19,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import library as place
+from ansible_collections.cni.node.plugins.module_utils._base.current_library import find_current, require_library
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.library import users
 from ansible_collections.cni.node.plugins.module_utils._node.library.install import install, remove
-from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of, pack, unpack
+from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of, unpack
+from ansible_collections.cni.node.plugins.plugin_utils._library import pack
 from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -365,16 +366,16 @@ def test_without_a_library_there_is_nothing_to_remove(node: Node) -> None:
 
 
 def test_a_file_that_refers_to_the_library_requires_the_library(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert place.find_current() is None
+    assert find_current() is None
     with pytest.raises(CniError, match="any directory that this task knows"):
-        place.require_library("persist", dry_run=True)
+        require_library("persist", dry_run=True)
     library = node.library()
     monkeypatch.setenv(*libraries.request(library).popitem())
-    assert place.find_current() == library
-    assert place.require_library("persist", dry_run=True) == library
+    assert find_current() == library
+    assert require_library("persist", dry_run=True) == library
     with pytest.raises(
         CniError, match=f"persist requires the library of the collection, which is not in {library.path}"
     ):
-        place.require_library("persist", dry_run=False)
+        require_library("persist", dry_run=False)
     node.install()
-    assert place.require_library("persist", dry_run=False) == library
+    assert require_library("persist", dry_run=False) == library

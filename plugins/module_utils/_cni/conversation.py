@@ -78,11 +78,6 @@ class Conversation:
         """Return whether the version in use has CHECK."""
         return version.has_check(self.version)
 
-    @property
-    def is_builtin(self) -> bool:
-        """Return whether all plugins, with the IPAM plugins that they run, are built in."""
-        return all(runs_builtin(self._executor, plugin) for plugin in self.network.plugins)
-
     def check(self, is_ignored: ErrorFilter, *, skips_builtin: bool) -> CheckOutcome:
         """Run CHECK of each plugin, in the order of ADD.
 

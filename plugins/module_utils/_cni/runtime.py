@@ -192,8 +192,8 @@ class Runtime:
                 Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK needs the result of ADD"
             )
         self.require_safe(conversation.network)
-        if skips_builtin and conversation.is_builtin:
-            return CheckOutcome(True)
+        if skips_builtin and self.is_builtin(conversation.network):
+            return CheckOutcome(True)  # no plugin runs, so nothing is locked
         with self.exclusion.lock_attachment(record.attachment):
             return conversation.check(is_ignored, skips_builtin=skips_builtin)
 

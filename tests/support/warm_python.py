@@ -307,7 +307,8 @@ def _warm_playbooks(program: str, scratch: pathlib.Path) -> Run:
             os.execv(program, [program, *argv])
         for name, definition in definitions.items():
             if name == "DEFAULT_LOCAL_TMP" or different & {entry["name"] for entry in definition.get("env", ())}:
-                setattr(constants, name, constants.config.get_config_value(name))
+                value = constants.config.get_config_value(name, variables=vars(constants))
+                setattr(constants, name, value)
         # A run that looks for results every millisecond takes a tenth of a processor for that.
         vars(constants)["DEFAULT_INTERNAL_POLL_INTERVAL"] = _POLL_INTERVAL
         sys.argv = ["ansible-playbook", *argv]

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import typing as t
 
 from ansible import template
@@ -37,6 +38,8 @@ _ACTIONS: t.Final[t.Mapping[str, type[RoleAction]]] = {
 _IMPORT = "ansible.builtin.import_role"
 _ROLES = pathlib.Path(__file__).parents[2] / "roles"
 _PLANNING_ROLE = "cni_node"
+# A template that is the name of a variable.
+_NAME = re.compile(r"\{\{ (\w+) \}\}")
 _trust: t.Final[t.Any] = getattr(template, "trust_as_template", str)  # since ansible-core 2.19
 
 
@@ -86,11 +89,12 @@ class ComparingAction(LibraryAction):
     def _prepare(self, planned: t.Sequence[_Task], variables: JsonObject) -> t.Iterator[JsonObject]:
         """Yield `module` and `arguments` for the node, up to the first task that has to run itself."""
         for planned_task in planned:
-            available = {**variables, **_trust_all(planned_task.variables)}
+            own = _trust_all(planned_task.variables)
+            available = {**variables, **own}
             self._templar.available_variables = available
             task = self._task.copy()
             task.action = planned_task.action
-            arguments = self._templar.template(_trust_all(planned_task.arguments))
+            arguments = self._templar.template(_look_up(_trust_all(planned_task.arguments), own, variables))
             task.args = with_value(_without(variables.get("omit"), arguments))
             action = _ACTIONS[task.action](
                 task, self._connection, self._play_context, self._loader, self._templar, self._shared_loader_obj
@@ -99,6 +103,23 @@ class ComparingAction(LibraryAction):
             if compared is None:
                 return
             yield {"module": action.module_name, "arguments": compared}
+
+
+def _look_up(value: t.Any, own: JsonObject, variables: JsonObject) -> t.Any:
+    """Replace templates that are the name of a variable by its value. Ansible would compile each of them.
+
+    Args:
+        value: From a file of this collection.
+        own: Variables from such files, which take precedence.
+        variables: Other variables; nothing in their values is looked up.
+    """
+    if isinstance(value, dict):
+        return {key: _look_up(item, own, variables) for key, item in value.items()}
+    found = _NAME.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    name = found[1]
+    return _look_up(own[name], {}, variables) if name in own else variables.get(name, value)
 
 
 def _trust_all(value: t.Any) -> t.Any:

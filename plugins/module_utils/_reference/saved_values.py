@@ -43,11 +43,13 @@ class TuningFile(t.NamedTuple):
     Attributes:
         changed: The time of the last change, in seconds since the epoch.
         identity: Identifies the file and its state when it was read.
+        content: A JSON object that has only keys of `SAVED`.
     """
 
     path: str
     changed: float
     identity: tuple[int, ...]
+    content: bytes
 
     @property
     def owner(self) -> str:
@@ -136,7 +138,7 @@ def _read(directory: HeldDirectory, name: str) -> TuningFile | None:
     file = directory.read(name, _LIMIT) if ending == _ENDING and "_" in stem else None
     if file is None or not _is_written_by_tuning(file.content):
         return None
-    return TuningFile(directory.path_of(name), file.changed, file.identity)
+    return TuningFile(directory.path_of(name), file.changed, file.identity, file.content)
 
 
 def _is_written_by_tuning(content: bytes) -> bool:

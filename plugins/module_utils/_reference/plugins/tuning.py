@@ -90,7 +90,7 @@ class Tuning(ChainedPlugin[_Values]):
         if file is None:
             return
         if sandbox.exists(request.attachment):
-            former = _read_former(file.path, request.attachment.ifname)
+            former = _read_former(file, request.attachment.ifname)
             sandbox.run_inside(request.attachment, lambda writer: _restore(writer, former))
         file.remove()
 
@@ -215,17 +215,17 @@ class _Former(t.NamedTuple):
     has_promiscuity: bool
 
 
-def _read_former(path: str, ifname: str) -> _Former:
-    """Read the file of an attachment.
+def _read_former(file: saved_values.TuningFile, ifname: str) -> _Former:
+    """Return the values in the file of an attachment.
 
     Raises:
         CniError: A value has another type. The error names the file.
     """
     try:
-        former = Keys(json_text.as_object(json_text.decode(durable.read(path) or b"{}", path), path))
+        former = Keys(json_text.as_object(json_text.decode(file.content, file.path), file.path))
         return _Former(_read_link(ifname, former.text("mac"), lambda dummy: former), "promisc" in former)
     except CniError as exc:
-        raise exc.with_place(path).with_detail("remove the file; the interface then keeps its values") from exc
+        raise exc.with_place(file.path).with_detail("remove the file; the interface then keeps its values") from exc
 
 
 def _restore(writer: KernelWriter, former: _Former) -> None:

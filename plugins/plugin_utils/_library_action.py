@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -36,6 +37,10 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 )
 from ansible_collections.cni.node.plugins.plugin_utils import _library
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import or_default
+
+# Ansible forks a process for each host of a task. There, the garbage collector would go through all objects of the controller,
+# and so copy the memory that the processes share: one twelfth of the processor time of a run.
+gc.freeze()
 
 display = Display()
 

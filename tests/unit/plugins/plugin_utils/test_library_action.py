@@ -9,6 +9,7 @@ In a plan, they take the results that an earlier call has returned.
 
 from __future__ import annotations
 
+import gc
 import json
 import pathlib
 import types
@@ -293,3 +294,7 @@ def test_a_password_goes_to_no_other_task(given: JsonObject) -> None:
 def test_a_task_with_a_vaulted_value_is_known(asking: Controller) -> None:
     vaulted = {"names": [Encrypted("red")]}
     assert asking.run(args=vaulted, **PLANNED)["msg"] == "red is there"
+
+
+def test_processes_of_tasks_leave_the_objects_of_the_controller_to_it() -> None:
+    assert gc.get_freeze_count() > 0, "each of their garbage collections would copy the memory that they share"
